@@ -135,10 +135,10 @@ ROWS = (
             must,
         )
         for count, must in (
-            (1, (Share(1.6, "floor"),)),
-            (8, (Share(1.3, "floor"),)),
-            (64, (Share(1.3, "floor"),)),
-            (1000, (Share(1.15, "floor"),)),
+            (1, (Share(2.0, "floor"),)),
+            (8, (Share(1.7, "floor"),)),
+            (64, (Share(1.5, "floor"),)),
+            (1000, (Share(1.4, "floor"),)),
         )
     ),
     Row(
@@ -164,7 +164,7 @@ ROWS = (
             partial(tools.through_hooks, count=count),
             must,
         )
-        for count, must in ((1, (Share(1.5, "floor"),)), (64, ()))
+        for count, must in ((1, (Share(2.3, "floor"),)), (64, ()))
     ),
     *(
         Row(

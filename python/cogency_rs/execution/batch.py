@@ -51,10 +51,7 @@ class ToolBatch:
     """
 
     def __init__(self, settings: BatchSettings, calls: Sequence[ResolvedCall] = ()) -> None:
-        tools = settings.tools
-        wants = tools.options
-        if [want for want in wants if want.remote]:
-            check_remote(tools.names, settings.hooks)
+        wants = settings.tools.options
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[ToolResult]] = []
@@ -223,8 +220,14 @@ class ToolBatch:
         ]
 
     def _chain(self, wants: Sequence[ToolOptions], tracing: Tracing | None) -> Next | None:
-        """What is around the calls; `None` if nothing is."""
+        """What is around the calls; `None` if nothing is.
+
+        Raises:
+            ConfigError: a tool must run in another process, and no executor takes it there.
+        """
         settings = self._settings
+        if any(want.remote for want in wants):
+            check_remote(settings.tools.names, settings.hooks)
         ask_first: AskFirst | None = None
         if [want for want in wants if want.asks_when]:
             ask_first = AskFirst(settings.approval, self._needs)

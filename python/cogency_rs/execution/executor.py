@@ -142,7 +142,7 @@ def _begun(
 
 
 def _raise_failure(ended: ToolBatch, options: CallOptions) -> None:
-    """Raise the error of a batch that is over, if there is one and it should be raised.
+    """Raise the error of a batch that is over, if its options ask for that.
 
     Raises:
         ToolError: a call failed.

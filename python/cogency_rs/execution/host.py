@@ -137,11 +137,11 @@ class BatchHost:
 
     Args:
         settings: what the batch is made with.
-        timetable: the time limits of the calls; `None` if they have no limit.
+        timetable: the time limits of the calls; `None` without limits.
 
     Attributes:
         settings: what the batch is made with.
-        calls: the calls, by their places. The runner adds to it.
+        calls: the calls, by their places. The batch adds to it.
         decisions: the decisions about calls that needed approval, by the call's place.
         execution: the log, and what tools are given.
         injected: the arguments that every tool of cogency's kind is given.

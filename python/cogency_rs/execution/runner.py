@@ -55,7 +55,7 @@ class CallRunner:
     Args:
         host: what hooks and tools see of the batch.
         timetable: says when a call may run; `None` if all may, without a limit.
-        tasks: the calls' tasks, by their places. The batch adds to it as it makes them.
+        tasks: the calls' tasks, by their places. The batch adds to it.
 
     Attributes:
         is_complete: set once all calls are known; `None` if they were from the start. A call that a hook has made one
@@ -73,8 +73,12 @@ class CallRunner:
         self.is_complete: asyncio.Event | None = None
         self.beginnings: Beginnings | None = None
         self.cancelled_from = math.inf
+        settings = host.settings
         self._host = host
-        self._settings = host.settings
+        self._in_run = settings.in_run
+        self._missing = settings.tools.missing
+        self._is_blocking = settings.is_blocking
+        self._is_result = settings.is_result
         self._timetable = timetable
         self._late: dict[int, Late] = {} if timetable is None else timetable.late
         self._tasks = tasks
@@ -88,12 +92,12 @@ class CallRunner:
 
     async def _show(self, one: BatchCall, end: KnownEnd) -> ToolResult:
         """The result of a call that an earlier program carried out. Hooks around calls see it if it is new."""
-        hooks, in_run = self._settings.hooks.given, self._settings.in_run
+        host = self._host
+        hooks = host.settings.hooks.given
         if not end.is_new or not hooks:
             return end.result
-        if in_run is not None:
-            in_run()
-        host = self._host
+        if self._in_run is not None:
+            self._in_run()
         return await shown_to(hooks, host, host.invocation(one.index), end.result)
 
     async def carry_out(self, around: Next, one: BatchCall) -> ToolResult:
@@ -103,8 +107,8 @@ class CallRunner:
             around: the chain around the attempts; see `attempt_of`.
             one: the call.
         """
-        if (in_run := self._settings.in_run) is not None:
-            in_run()
+        if self._in_run is not None:
+            self._in_run()
         try:
             if self._timetable is not None:
                 await self._timetable.turn(one.index)
@@ -131,11 +135,11 @@ class CallRunner:
 
     async def attempt(self, one: BatchCall, invocation: Invocation | None = None) -> ToolResult:
         """Run a call's tool, once it may run: here, or by the invocation's executor."""
-        settings, timetable, beginnings = self._settings, self._timetable, self.beginnings
-        if settings.in_run is not None:
-            settings.in_run()
+        timetable, beginnings = self._timetable, self.beginnings
+        if self._in_run is not None:
+            self._in_run()
         call, tool = one.resolved
-        if refused := refusal(call, tool, settings.tools.missing):
+        if refused := refusal(call, tool, self._missing):
             one.ended = self._time()
             return refused
         if self.is_complete is not None and one.is_turned:
@@ -157,7 +161,7 @@ class CallRunner:
             value = await self._started(one, invocation)
             if one.index in self._late:
                 return self._timed_out(one)
-            return value if is_plain(value) else as_result(value, settings.is_result)
+            return value if is_plain(value) else as_result(value, self._is_result)
         except BaseException as error:
             return self._raised(one, error)
         finally:
@@ -173,15 +177,15 @@ class CallRunner:
             return await refused_as_changed(invocation)
 
     def _started(self, one: BatchCall, invocation: Invocation | None) -> Awaitable[Any]:
-        """Start the tool of a call where it should run."""
+        """Start the tool of a call, here or in its executor."""
         call, tool = one.resolved
         executor = None if invocation is None else invocation.executor
         if invocation is not None and executor is not None and executor.takes(tool):
             return executor.run(invocation, self._host.execution)
         execute, args = bound(tool, call, one.index, self._host)
-        if getattr(tool, "keeps_time", False) is True:
+        if self._timetable is not None and getattr(tool, "keeps_time", False) is True:
             return self._on_its_own_time(one, execute(**args))
-        if self._settings.is_blocking(tool, execute):
+        if self._is_blocking(tool, execute):
             return run_in_thread(execute, args, is_coroutine_function(execute))
         started: Awaitable[Any] = execute(**args)
         return started
@@ -233,7 +237,7 @@ class CallRunner:
         if late == "call" and not task.done():
             del self._late[one.index]
             task.uncancel()
-        options = self._settings.options
+        options = self._host.settings.options
         return timed_out(late, call.name, tool, options, has_begun=one.attempts > 0)
 
 

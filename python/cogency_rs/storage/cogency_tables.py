@@ -137,7 +137,7 @@ class CogencyTables(ABC):
     ) -> str:
         """Save a request to a model and its answer, as an event "request"; return the event's id.
 
-        `user_id` is not stored: the conversation stands for it.
+        `user_id` is not stored: the conversation has a user already.
         """
         content = json.dumps({"messages": messages, "response": response})
         return await self.save_event(conversation_id, "request", content, timestamp)
@@ -286,7 +286,7 @@ class CogencyTables(ABC):
         """Find a user's messages that contain any word of `query`; A to Z match in both cases, other letters in one.
 
         Args:
-            query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
+            query: words separated by blanks; without a word, nothing is found. `%` matches any text and
                 `_` for any character.
             user_id: whose messages.
             exclude_conversation_id: leaves this conversation out, if given.

@@ -100,7 +100,7 @@ class LogPage(NamedTuple):
             that is larger for each row that is committed later; there may be holes. Further keys: `parts`, a tuple of
             `Part`, if the row has any; and `written_at`, its time by the clock of the program that wrote it, if
             that is not the timestamp.
-        cursor: stands for the last row of the conversation; `read(after=cursor)` goes on from there. Only the storage
+        cursor: names the last row of the conversation; `read(after=cursor)` goes on from there. Only the storage
             can read its text.
         is_whole: whether the rows are the whole conversation, and not only those after a cursor.
     """
@@ -256,7 +256,7 @@ def is_log_class(kind: Any) -> bool:
 
 
 def begins(storage: object) -> bool:
-    """Whether a run begins by `begin`: not if a subclass overrides only one of the methods that it stands for."""
+    """Whether a run begins by `begin`: not if a subclass overrides only one of the methods that it replaces."""
     return hasattr(type(storage), "begin") and all(
         overrides(storage, "begin", other)
         for other in ("claim", "owner", "open_calls", "calls", "read")

@@ -56,6 +56,16 @@ class Waiter:
         self.error: StorageError | None = None
 
 
+class Leave:
+    """A user who leaves, in the queue after their last write; `waiters` are woken when all before it is done."""
+
+    __slots__ = ("user", "waiters")
+
+    def __init__(self, user: object, *waiters: Waiter) -> None:
+        self.user = user
+        self.waiters = waiters
+
+
 def wake(waiters: Iterable[Waiter]) -> None:
     """Wake all `waiters`, with one call per event loop."""
     loops: defaultdict[asyncio.AbstractEventLoop, list[Waiter]] = defaultdict(list)
@@ -122,7 +132,7 @@ class SqlLog(CogencyTables):
     _fork: ClassVar[Callable[..., Query[None]]]
     _database: Any  # a `SQLiteFile` or a `PostgresPool`
     _user: object
-    place: str
+    _place: str
     _closed = False
 
     @abstractmethod
@@ -271,7 +281,7 @@ class SqlLog(CogencyTables):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StorageError(f"this {self._kind} on {self.place} is closed; open a new one")
+            raise StorageError(f"this {self._kind} on {self._place} is closed; open a new one")
 
     async def _fetch(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return await self._ask(find, statement, *values)

@@ -224,7 +224,7 @@ class PostgreSQL(SqlLog):
         check_count("connections", connections, or_none=False)
         asyncpg()
         address = read_dsn(dsn)
-        self.place = address.place
+        self.place = self._place = address.place
         self._address = address
         self._user = user = object()
         self._database = pool_of(address, user, connections)

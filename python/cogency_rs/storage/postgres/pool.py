@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from ...errors import StorageError
 from ...outside import monotonic, uuid7
 from ..claims import Claims
-from ..sql_log import Waiter, wake
+from ..sql_log import Leave, Waiter, wake
 from .connection import (
     Address,
     PostgresConnection,
@@ -203,25 +203,6 @@ GROUP_LIMIT = 1024
 """Writes that are taken from the queue at once, at most."""
 
 
-class _Leave(Waiter):
-    """Stands in the queue after the last write of a user who leaves."""
-
-    __slots__ = ("user",)
-
-    def __init__(self, user: object) -> None:
-        super().__init__()
-        self.user = user
-
-
-class _Gone:
-    """The same, for a user who does not wait."""
-
-    __slots__ = ("user",)
-
-    def __init__(self, user: object) -> None:
-        self.user = user
-
-
 class _Read(Waiter):
     """A read, and who waits for it."""
 
@@ -237,27 +218,30 @@ class PostgresPool:
 
     Attributes:
         address: where it is.
-        writer: identifies this program in the table of writers.
         claims: which conversations in it this process has, and who waits for them.
+        readers: how many connections may read at a time.
+        writer: identifies this program in the table of writers.
+        authors: gives each step its `WriteStep.author`. For one thread after the other: a number that came before would
+            count as done already.
+        door: guards all ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
+            gives back its claim, while this thread has the lock.
+        thread: that which has the connections; `None` while none is needed.
+        is_stopped: whether the last user has left.
     """
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.claims = Claims()
         self.readers = 1
+        self.is_stopped = False
         self._users: set[object] = set()
-        self._stopped = False
         self._begin()
 
     def _begin(self) -> None:
         self.writer = uuid7()
-        # For one thread after the other: a number that came before would count as done already.
-        self._authors = zip(repeat(self.writer), count(1))
-        self._thread: threading.Thread | None = None
-        # Guards both ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
-        # gives back its claim, while this thread has the lock.
-        self._door = threading.RLock()
-        self._queue: deque[Write | _Leave | _Gone] = deque()
+        self.authors = zip(repeat(self.writer), count(1))
+        self.thread: _PoolThread | None = None
+        self.door = threading.RLock()
 
     async def read(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
         """Run `work` on what is committed and return its value. It may be run again if the connection is lost.
@@ -266,10 +250,8 @@ class PostgresPool:
             StorageError: the database cannot be read.
         """
         read = _Read(work)
-        with self._door:
-            self._start()
-            self._reads.add(read)
-            self._loop.call_soon_threadsafe(self._begin_read, read)
+        with self.door:
+            self._running().begin_read(read)
         value: T = await read.future
         return value
 
@@ -282,9 +264,8 @@ class PostgresPool:
         Raises:
             StorageError: the database was closed.
         """
-        with self._door:
-            self._start()
-            self._enter(write)
+        with self.door:
+            self._running().enter(write)
         return write.future
 
     def join(self, user: object, readers: int) -> None:
@@ -294,73 +275,24 @@ class PostgresPool:
 
     async def leave(self, user: object) -> None:
         """Return when the writes before this are done and, after the last user, the connections closed."""
-        with self._door:
-            if self._thread is None or self._stopped:
-                self._retire(user)
-                return
-            self._enter(leave := _Leave(user))
-        await leave.future
+        waiter = Waiter()
+        if self._leave(Leave(user, waiter)):
+            await waiter.future
 
     def forget(self, user: object) -> None:
         """Do the same without waiting; safe in a finalizer."""
-        with self._door:
-            if self._thread is None or self._stopped:
-                self._retire(user)
-            else:
-                self._enter(_Gone(user))
+        self._leave(Leave(user))
 
-    def close_at_exit(self) -> None:
-        """End the thread when the writes under way are done, even if it is still in use."""
-        self._users.clear()
-        self.forget(None)
-        if self._thread is not None:
-            self._thread.join(2 * PATIENCE)
+    def _leave(self, leave: Leave) -> bool:
+        """Put `leave` into the queue of the thread; false without a thread, when the user has left at once."""
+        with self.door:
+            if self.thread is None or self.is_stopped:
+                self.retire(leave.user)
+                return False
+            self.thread.enter(leave)
+            return True
 
-    def restart(self) -> None:
-        """After a fork, in the child: start over, with the same users."""
-        if self._thread is not None:
-            _inherited.append((self._loop, self._session))
-        self._begin()
-        self.claims.restart()
-
-    def _start(self) -> None:
-        if self._stopped:
-            raise StorageError(f"the log on {self.address.place} was closed; open a new PostgreSQL")
-        if self._thread is not None:
-            return
-        try:
-            loop = asyncio.new_event_loop()
-        except OSError as error:  # no descriptor is left
-            raise self._not_started(error) from error
-        self._loop, self._wake = loop, asyncio.Event()
-        self._session = PostgresSession(self.address, self._authors, self.readers)
-        self._reading: set[asyncio.Task[None]] = set()
-        self._reads: set[_Read] = set()
-        self._taken: list[Write] = []
-        self._next_to_leave: _Leave | _Gone | None = None  # taken with these writes
-        self._leaving: list[_Leave] = []
-        thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            loop.close()
-            raise self._not_started(error) from error
-        self._thread = thread
-
-    def _not_started(self, error: Exception) -> StorageError:
-        return StorageError(
-            f"the thread that writes the log on {self.address.place} could not be started ({error}); "
-            "end other threads or connections of this program, and try again",
-            cause=error,
-            retryable=True,
-        )
-
-    def _enter(self, item: Write | _Leave | _Gone) -> None:
-        self._queue.append(item)
-        with contextlib.suppress(RuntimeError):  # the loop has just ended
-            self._loop.call_soon_threadsafe(self._wake.set)
-
-    def _retire(self, user: object) -> bool:
+    def retire(self, user: object) -> bool:
         """Let `user` go; tell whether it was the last one."""
         with _lock:
             self._users.discard(user)
@@ -370,22 +302,96 @@ class PostgresPool:
                 del _shared[self.address.dsn + self.address.schema]
         return True
 
+    def close_at_exit(self) -> None:
+        """End the thread when the writes under way are done, even if it is still in use."""
+        self._users.clear()
+        self.forget(None)
+        if self.thread is not None:
+            self.thread.join()
+
+    def restart(self) -> None:
+        """After a fork, in the child: start over, with the same users."""
+        if self.thread is not None:
+            _inherited.append(self.thread)
+        self._begin()
+        self.claims.restart()
+
+    def _running(self) -> _PoolThread:
+        """The thread; starts it first if it does not run."""
+        if self.is_stopped:
+            raise StorageError(f"the log on {self.address.place} was closed; open a new PostgreSQL")
+        if self.thread is None:
+            try:
+                self.thread = _PoolThread(self)
+            except (OSError, RuntimeError) as error:  # no descriptor, or no thread, is left
+                raise StorageError(
+                    f"the thread that writes the log on {self.address.place} could not be started ({error}); "
+                    "end other threads or connections of this program, and try again",
+                    cause=error,
+                    retryable=True,
+                ) from error
+        return self.thread
+
+
+class _PoolThread:
+    """The thread whose event loop has the connections of a pool, and the calls that wait for it.
+
+    Args:
+        pool: whose it is.
+
+    Raises:
+        OSError: it cannot have an event loop.
+        RuntimeError: it cannot be started.
+    """
+
+    def __init__(self, pool: PostgresPool) -> None:
+        self._pool = pool
+        self._loop = asyncio.new_event_loop()
+        self._wake = asyncio.Event()
+        self._queue: deque[Write | Leave] = deque()
+        self._session = PostgresSession(pool.address, pool.authors, pool.readers)
+        self._reading: set[asyncio.Task[None]] = set()
+        self._reads: set[_Read] = set()
+        self._taken: list[Write] = []
+        self._next_to_leave: Leave | None = None  # taken with these writes
+        self._leaving: list[Waiter] = []
+        self._thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._loop.close()
+            raise
+
+    def begin_read(self, read: _Read) -> None:
+        """Begin to read."""
+        self._reads.add(read)
+        self._loop.call_soon_threadsafe(self._begin_read, read)
+
+    def enter(self, item: Write | Leave) -> None:
+        """Put a write, or a leave, into the queue."""
+        self._queue.append(item)
+        with contextlib.suppress(RuntimeError):  # the loop has just ended
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    def join(self) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join(2 * PATIENCE)
+
     # What follows runs in the thread.
 
     def _run(self) -> None:
-        loop, leaving = self._loop, self._leaving  # another thread may follow, with others
         try:
-            loop.run_until_complete(self._serve())
+            self._loop.run_until_complete(self._serve())
         except BaseException as error:  # a bug of ours: those who wait must get an error
-            logger.exception("The thread that writes the log on %s ended", self.address.place)
+            logger.exception("The thread that writes the log on %s ended", self._pool.address.place)
             self._give_up(error)
         finally:
-            loop.close()
-        wake(leaving)
+            self._loop.close()
+        wake(self._leaving)
 
     async def _serve(self) -> None:
         try:
-            while not (self._stopped and not self._queue):
+            while not (self._pool.is_stopped and not self._queue):
                 if not self._queue:
                     await self._wake.wait()
                 self._wake.clear()
@@ -393,10 +399,10 @@ class PostgresPool:
                 await self._write(self._taken)
                 self._taken = []  # keeps no row in memory while waiting for the next
                 if leave is not None:
-                    self._leaving += [leave] if isinstance(leave, _Leave) else []
-                    if self._retire(leave.user):
-                        with self._door:
-                            self._stopped = True
+                    self._leaving += leave.waiters
+                    if self._pool.retire(leave.user):
+                        with self._pool.door:
+                            self._pool.is_stopped = True
                     else:
                         wake(self._leaving)
                         self._leaving.clear()
@@ -409,17 +415,18 @@ class PostgresPool:
 
     def _give_up(self, error: BaseException) -> None:
         """Fail every call that waits, and let the next one start another thread."""
-        with self._door:
+        pool = self._pool
+        with pool.door:
             waiting: list[Waiter] = [*self._taken, *self._reads]
             waiting += [item for item in self._queue if isinstance(item, Write)]
-            taken = [] if self._next_to_leave is None else [self._next_to_leave]
-            left = taken + [item for item in self._queue if not isinstance(item, Write)]
-            self._leaving += [leave for leave in left if isinstance(leave, _Leave)]
+            left = [] if self._next_to_leave is None else [self._next_to_leave]
+            left += [item for item in self._queue if isinstance(item, Leave)]
             self._queue.clear()
-            self._thread = None
+            pool.thread = None
         for leave in left:
-            self._retire(leave.user)
-        cause = self.address.secrets.clean(error) if isinstance(error, Exception) else None
+            self._leaving += leave.waiters
+            pool.retire(leave.user)
+        cause = pool.address.secrets.clean(error) if isinstance(error, Exception) else None
         words = type(error).__name__ if cause is None else repr(cause)
         for waiter in waiting:
             waiter.error = StorageError(
@@ -428,11 +435,11 @@ class PostgresPool:
             )
         wake(waiting)
 
-    def _take(self) -> _Leave | _Gone | None:
+    def _take(self) -> Leave | None:
         """Take the waiting writes, up to a leave; returns the leave."""
         while self._queue and len(self._taken) < GROUP_LIMIT:
             item = self._queue.popleft()
-            if not isinstance(item, Write):
+            if isinstance(item, Leave):
                 return item
             if not item.future.cancelled():
                 self._taken.append(item)
@@ -443,7 +450,7 @@ class PostgresPool:
             try:
                 await self._session.write(step)
             except Exception as error:  # a bug of ours: those who wait must get an error
-                cause = self.address.secrets.clean(error)
+                cause = self._pool.address.secrets.clean(error)
                 for write in step.writes:
                     write.error = StorageError(f"the log failed: {cause!r}", cause=cause)
             wake(step.writes)
@@ -463,41 +470,41 @@ class PostgresPool:
 
 
 _lock = threading.RLock()  # guards both collections, and who is in
-_databases: weakref.WeakSet[PostgresPool] = weakref.WeakSet()
+_pools: weakref.WeakSet[PostgresPool] = weakref.WeakSet()
 _shared: weakref.WeakValueDictionary[str, PostgresPool] = weakref.WeakValueDictionary()
-_inherited: list[object] = []
-"""Databases of the parent process, kept since collecting them would close the parent's connections."""
+_inherited: list[_PoolThread] = []
+"""Threads of the parent process, kept since collecting them would close the parent's connections."""
 
 
 def pool_of(address: Address, user: object, readers: int) -> PostgresPool:
-    """Return the database at `address`, with `user` in it.
+    """Return the pool of `address`, with `user` in it.
 
     Args:
         address: where it is.
-        user: stands for the caller until `leave` or `forget`.
+        user: identifies the caller until `leave` or `forget`.
         readers: how many connections may read at a time, at least.
     """
     with _lock:
-        database = _shared.get(address.dsn + address.schema)
-        if database is None:
-            database = PostgresPool(address)
-            _databases.add(database)
-            _shared[address.dsn + address.schema] = database
-        database.join(user, readers)
-    return database
+        pool = _shared.get(address.dsn + address.schema)
+        if pool is None:
+            pool = PostgresPool(address)
+            _pools.add(pool)
+            _shared[address.dsn + address.schema] = pool
+        pool.join(user, readers)
+    return pool
 
 
 @atexit.register
 def _close_all() -> None:
-    for database in list(_databases):
-        database.close_at_exit()
+    for pool in list(_pools):
+        pool.close_at_exit()
 
 
 def _after_fork_in_child() -> None:
     global _lock
     _lock = threading.RLock()
-    for database in list(_databases):
-        database.restart()
+    for pool in list(_pools):
+        pool.restart()
 
 
 if hasattr(os, "register_at_fork"):

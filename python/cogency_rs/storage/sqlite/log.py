@@ -216,7 +216,7 @@ class SQLite(SqlLog):
 
     Args:
         db_path: the file; it and its directories are created if missing. ":memory:" keeps the log
-            in memory for as long as this object lives.
+            in memory, and ends with this object.
         synchronous: how much a commit waits for the disk, as in SQLite's `PRAGMA synchronous`.
             With "FULL", rows outlive a power failure; with "NORMAL" it may lose the newest ones,
             though a crash of the program never does. Objects on one file get the safest level that
@@ -245,7 +245,7 @@ class SQLite(SqlLog):
         if not isinstance(db_path, str | os.PathLike):
             raise refused("db_path", db_path, "the path of a file (a str or a PathLike)")
         self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
-        self.place = self.db_path
+        self._place = self.db_path
         self.is_durable = self.db_path != MEMORY
         self._user = user = object()
         self._database = file_at(self.db_path, user, _SYNCHRONOUS.index(synchronous))

@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 from ...errors import StorageError
 from ...outside import Outside, current
 from ..claims import Claims
-from ..sql_log import Waiter, wake
+from ..sql_log import Leave, Waiter, wake
 from .connection import (
     BUSY_TIMEOUT,
     MEMORY,
@@ -68,16 +68,6 @@ class _Write(Waiter):
         self.outlives_power = outlives_power
 
 
-class _Leave:
-    """Stands in the queue after the last write of `user`, who leaves; `waiters` are woken when all is done."""
-
-    __slots__ = ("user", "waiters")
-
-    def __init__(self, user: object, *waiters: Waiter) -> None:
-        self.user = user
-        self.waiters = waiters
-
-
 class Writer:
     """The one writing connection of a database, and the thread that owns it.
 
@@ -103,8 +93,8 @@ class Writer:
     def _begin(self) -> None:
         self._thread: threading.Thread | None = None
         # A SimpleQueue, because the garbage collector may call `leave_soon` in the middle of a `put`.
-        self._queue: queue.SimpleQueue[_Write | _Leave] = queue.SimpleQueue()
-        self._line: deque[_Write | _Leave] = deque()  # entries whose callers found the queue full
+        self._queue: queue.SimpleQueue[_Write | Leave] = queue.SimpleQueue()
+        self._line: deque[_Write | Leave] = deque()  # entries whose callers found the queue full
         # Guards both ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
         # gives back its claim, while this thread has the lock.
         self._door = threading.RLock()
@@ -141,12 +131,12 @@ class Writer:
             self.leave_soon(user)
             return
         with contextlib.suppress(StorageError):  # it left before, as the last one
-            self._enter(_Leave(user, waiter := Waiter()))
+            self._enter(Leave(user, waiter := Waiter()))
             await waiter.future
 
     def leave_soon(self, user: object) -> None:
         """Do the same without waiting; safe in a finalizer."""
-        self._queue.put(_Leave(user))
+        self._queue.put(Leave(user))
 
     def start(self) -> None:
         """Start the thread, if it does not run yet."""
@@ -179,7 +169,7 @@ class Writer:
         """After a fork, in the child: leave the parent's writes and waiters to the parent."""
         self._begin()
 
-    def _enter(self, item: _Write | _Leave) -> None:
+    def _enter(self, item: _Write | Leave) -> None:
         """Put `item` into the queue, or in line for it; its caller waits in either case."""
         with self._door:
             if self._stopped:
@@ -193,7 +183,7 @@ class Writer:
             else:
                 self._queue.put(item)
 
-    def _at_once(self, item: _Write | _Leave) -> None:
+    def _at_once(self, item: _Write | Leave) -> None:
         """Do in the caller's thread what the writer's would do; see `Outside.has_threads`."""
         with self._in_sqlite:
             if isinstance(item, _Write):
@@ -241,7 +231,7 @@ class Writer:
             self._disconnect()
         wake(leaving)
 
-    def _take(self) -> tuple[list[_Write], _Leave | None]:
+    def _take(self) -> tuple[list[_Write], Leave | None]:
         """Wait for entries; take all that are there, up to a leave."""
         writes: list[_Write] = []
         leave = None
@@ -345,7 +335,7 @@ class SQLiteFile:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on what is committed and return its value; see `Readers.read`."""
-        if self.path == MEMORY:  # it lives in the writer's connection alone
+        if self.path == MEMORY:  # only the writer's connection has it
             return await self._writer.write(work)
         self._writer.start()  # the writer's thread closes the readers
         return await self._readers.read(work)
@@ -405,11 +395,11 @@ _shared: weakref.WeakValueDictionary[tuple[str, Outside], SQLiteFile] = (
 
 
 def file_at(path: str, user: object, synchronous: int) -> SQLiteFile:
-    """Return the database at `path`, with `user` in it.
+    """Return the file at `path`, with `user` in it.
 
     Args:
         path: absolute, the same for all users of one file; every ":memory:" is a separate database.
-        user: stands for the caller until `leave` or `forget`.
+        user: identifies the caller until `leave` or `forget`.
         synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
     """
     with _lock:
